@@ -67,13 +67,11 @@ static struct prb_error *look_again(struct prb_server_verdict *v)
 
 static struct prb_error *judge_once(struct prb_server_verdict *v)
 {
-	const struct prb_server_process *scheduler = NULL;
 	bool still = !v->looks->twice || !prb_server_moved(v->looks);
 
 	PRB_TRY(prb_server_judge_ended(v));
-	while (still && !v->finding &&
-	       (scheduler = prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, scheduler)))
-		PRB_TRY(prb_server_judge_scheduler(v, scheduler));
+	if (still && !v->finding)
+		PRB_TRY(prb_server_judge_schedulers(v));
 	v->of_scheduler = v->finding;
 	if (still && !v->finding)
 		PRB_TRY(prb_server_judge_replicas(v));

@@ -63,6 +63,38 @@ struct prb_error *prb_server_unread(const struct prb_server_process *scheduler,
 struct prb_error *prb_server_put_messages(struct prb_str *text, const struct prb_server_process *p,
 					  bool inwards, bool *ret) PRB_MUST_CHECK;
 
+/** What the requests of a scheduler do. */
+struct prb_server_load {
+	size_t waiting, running, held, transfer, grammar, done, sessions;
+	size_t keeping;				    /**< of the waiting ones: that have blocks */
+	double oldest, oldest_waiting, oldest_held; /**< seconds; -1: none, or not known */
+	const struct prb_server_request *head;	    /**< the first that waits */
+	const struct prb_server_request *eldest;    /**< the oldest that is not done; or NULL */
+	const char *held_state;
+};
+
+/** scheduler.c: how long no token was made; 0: nothing notes it. */
+double prb_server_silence(const struct prb_server_looks *looks);
+/** A step may take longer than the time between two looks: without times of tokens it is a guess.
+ */
+enum prb_confidence prb_server_confidence(const struct prb_server_looks *looks);
+
+/** Processes of which each may wait for the others. */
+struct prb_server_ranks {
+	const struct prb_server_process *list[PRB_SERVER_PROCESSES_MAX];
+	size_t count;
+};
+
+/** places.c: true if there are several, and the main threads of all are in one function. */
+bool prb_server_are_together(const struct prb_server_ranks *ranks);
+/** The only one of at least three that is not where all others are; NULL: there is none. */
+const struct prb_server_process *prb_server_odd_rank(const struct prb_server_ranks *ranks);
+/** Appends ", and 7 other workers are in `f` a.py:3"; @p what: "other worker". */
+void prb_server_put_others(struct prb_str *s, const struct prb_server_ranks *ranks,
+			   const struct prb_server_process *odd, const char *what);
+/** Appends where each is: "all are in `f` a.py:3". */
+void prb_server_put_places(struct prb_str *s, const struct prb_server_ranks *ranks);
+
 /** gpu.c: appends that a kernel spins on a GPU of the process, if all speaks for it. */
 void prb_server_put_spinning(struct prb_str *text, const struct prb_server_process *p);
 
@@ -73,8 +105,19 @@ struct prb_error *prb_server_judge_compiling(struct prb_server_verdict *v,
 					     const struct prb_server_process *p,
 					     size_t waiting) PRB_MUST_CHECK;
 /** scheduler.c: workers that do not answer; requests that are not admitted. */
-struct prb_error *prb_server_judge_scheduler(
-	struct prb_server_verdict *v, const struct prb_server_process *scheduler) PRB_MUST_CHECK;
+struct prb_error *prb_server_judge_schedulers(struct prb_server_verdict *v) PRB_MUST_CHECK;
+/** step.c: a scheduler, and those with the same requests, do not get to the end of a step. */
+struct prb_error *prb_server_judge_step(struct prb_server_verdict *v,
+					const struct prb_server_process *s,
+					const struct prb_server_load *load) PRB_MUST_CHECK;
+/** True if it has been in the same step at both looks, or sleeps in one. */
+bool prb_server_is_in_one_step(const struct prb_server_looks *looks,
+			       const struct prb_server_process *s,
+			       const struct prb_server_load *load);
+/** step.c: the scheduler waits for an answer of its workers. */
+struct prb_error *prb_server_judge_reply(struct prb_server_verdict *v,
+					 const struct prb_server_process *s,
+					 const struct prb_server_load *load) PRB_MUST_CHECK;
 /** The same: requests that wait for something else while others run. */
 struct prb_error *prb_server_judge_some(struct prb_server_verdict *v) PRB_MUST_CHECK;
 /** replica.c: an event loop of the program that is blocked; slots that are all taken. */

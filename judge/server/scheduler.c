@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A scheduler whose requests do not go on: by its workers, or since none can be admitted. */
+/* A scheduler whose requests do not go on: what they wait for. Its steps are in step.c. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,31 +8,17 @@
 #include "base/text.h"
 #include "judge/server/private.h"
 
-enum { MOST_LINES = 8 };
-
-/** What its requests do. */
-struct load {
-	size_t waiting, running, held, transfer, grammar, done, sessions;
-	size_t keeping;				    /* of the waiting ones: that have blocks */
-	double oldest, oldest_waiting, oldest_held; /* seconds; -1: none, or not known */
-	const struct prb_server_request *head;	    /* the first that waits */
-	const char *held_state;
-};
-
-/** How long no token was made; 0: nothing notes it. */
-static double silence(const struct prb_server_looks *looks)
+double prb_server_silence(const struct prb_server_looks *looks)
 {
 	double silent = prb_server_silent(looks);
 
 	return silent >= 0 ? silent : 0;
 }
 
-/** A step may take longer than the time between two looks: without times of tokens it is a guess.
- */
-static enum prb_confidence confidence(const struct prb_server_looks *looks)
+enum prb_confidence prb_server_confidence(const struct prb_server_looks *looks)
 {
-	return silence(looks) >= prb_limit(PRB_LIMIT_REQUEST) ? PRB_CONFIDENCE_MEDIUM
-							      : PRB_CONFIDENCE_LOW;
+	return prb_server_silence(looks) >= prb_limit(PRB_LIMIT_REQUEST) ? PRB_CONFIDENCE_MEDIUM
+									 : PRB_CONFIDENCE_LOW;
 }
 
 static void note_age(double age, double *oldest)
@@ -41,9 +27,10 @@ static void note_age(double age, double *oldest)
 		*oldest = age;
 }
 
-static struct load weigh(const struct prb_server_looks *looks, const struct prb_server_process *s)
+static struct prb_server_load weigh(const struct prb_server_looks *looks,
+				    const struct prb_server_process *s)
 {
-	struct load load = {.oldest = -1, .oldest_waiting = -1, .oldest_held = -1};
+	struct prb_server_load load = {.oldest = -1, .oldest_waiting = -1, .oldest_held = -1};
 	const struct prb_engine_part *part = s->part;
 	const struct prb_server_request *request;
 
@@ -65,6 +52,8 @@ static struct load weigh(const struct prb_server_looks *looks, const struct prb_
 			load.sessions++;
 			continue;
 		}
+		if (age > load.oldest)
+			load.eldest = request;
 		note_age(age, &load.oldest);
 		load.transfer += transfer;
 		load.grammar += grammar;
@@ -83,108 +72,8 @@ static struct load weigh(const struct prb_server_looks *looks, const struct prb_
 	return load;
 }
 
-/** Appends " and has not read 10 messages of the ring in shared memory", if it has not. */
-static struct prb_error *put_unread(const struct prb_server_verdict *v,
-				    const struct prb_server_process *s,
-				    const struct prb_server_process *worker)
-{
-	struct prb_str *text = &v->finding->sentence;
-	int64_t unread;
-
-	/* All objects of both are searched: not for a suspicion. */
-	if (!v->looks->twice)
-		return NULL;
-	PRB_TRY(prb_server_unread(s, worker, &unread));
-	if (unread <= 0)
-		return NULL;
-	prb_str_puts(text, " and has not read ");
-	prb_server_put_count(text, (size_t)unread, "message");
-	prb_str_puts(text, " of the ring in shared memory");
-	return NULL;
-}
-
-/** How old requests may be before what this process does is a reason for it. */
-static double patience(const struct prb_server_process *p)
-{
-	return prb_limit(p->activity == PRB_ENGINE_LOAD ? PRB_LIMIT_LOADING : PRB_LIMIT_REQUEST);
-}
-
-/** The sentence about the worker that does not answer; @p idle of @p count wait for work. */
-static struct prb_error *put_late(struct prb_server_verdict *v, const struct prb_server_process *s,
-				  const struct prb_server_process *late, size_t idle, size_t count)
-{
-	struct prb_str *text = &v->finding->sentence;
-
-	prb_server_put(text, late);
-	prb_str_puts(text, v->finding->confidence == PRB_CONFIDENCE_LOW ? " has not answered yet"
-									: " does not answer");
-	PRB_TRY(put_unread(v, s, late));
-	prb_str_puts(text, ": it is ");
-	prb_server_put_doing(text, late);
-	if (v->looks->twice)
-		prb_server_put_spinning(text, late);
-	prb_str_puts(text, "; ");
-	prb_server_put(text, s);
-	prb_str_puts(text, " waits for it");
-	if (idle)
-		prb_str_printf(text, ", and %zu of %zu workers wait for work", idle, count);
-	prb_str_puts(&v->finding->wrong_if,
-		     "a step takes that long; where a GPU kernel spins, the Python frame is its "
-		     "victim");
-	return NULL;
-}
-
-/** The scheduler waits for an answer: the worker that does not give it, or all of them have. */
-static struct prb_error *judge_reply(struct prb_server_verdict *v,
-				     const struct prb_server_process *s, const struct load *load)
-{
-	const struct prb_server_process *worker = NULL, *late = NULL;
-	size_t count = 0, idle = 0, unknown = 0;
-	enum prb_confidence sure = confidence(v->looks);
-	struct prb_str *text;
-
-	while ((worker = prb_server_next(&v->looks->now, PRB_ENGINE_WORKER, worker))) {
-		if (!prb_server_serves(&v->looks->now, worker, s))
-			continue;
-		count++;
-		idle += worker->activity == PRB_ENGINE_IDLE;
-		unknown += worker->activity == PRB_ENGINE_UNKNOWN || worker->unreadable;
-		if ((worker->activity == PRB_ENGINE_STEP || worker->activity == PRB_ENGINE_LOAD) &&
-		    (!late || idle == count - 1))
-			late = worker;
-	}
-	if (s->activity != PRB_ENGINE_REPLY || !count || unknown ||
-	    load->oldest < patience(late ? late : s))
-		return NULL;
-	/* Workers on other machines are not seen: then one of those may be meant. */
-	if (!late && s->workers.count != count)
-		return NULL;
-	PRB_TRY(prb_server_found(v, sure,
-				 !late			      ? "a reply was lost"
-				 : sure == PRB_CONFIDENCE_LOW ? "a worker is in a step"
-							      : "a worker does not answer"));
-	v->finding->lasted = silence(v->looks);
-	text = &v->finding->sentence;
-	if (late) {
-		PRB_TRY(put_late(v, s, late, idle, count));
-	} else {
-		prb_str_puts(text, "a reply was lost: ");
-		prb_server_put(text, s);
-		prb_str_printf(text, " waits for its workers, and all %zu wait for work", count);
-	}
-	prb_str_puts(text, "; the oldest request is ");
-	prb_text_duration(text, load->oldest);
-	prb_str_puts(text, " old");
-	PRB_TRY(prb_server_evidence(v, s));
-	while ((worker = prb_server_next(&v->looks->now, PRB_ENGINE_WORKER, worker)))
-		if (prb_server_serves(&v->looks->now, worker, s) &&
-		    v->finding->evidence.count < MOST_LINES)
-			PRB_TRY(prb_server_evidence(v, worker));
-	return NULL;
-}
-
 /** Blocks that the first waiting request needs for its prompt; -1: not known. */
-static int64_t blocks_needed(const struct prb_server_process *s, const struct load *load)
+static int64_t blocks_needed(const struct prb_server_process *s, const struct prb_server_load *load)
 {
 	int64_t size = s->kv[PRB_KV_BLOCK_SIZE],
 		tokens = load->head ? load->head->prompt_tokens : 0;
@@ -213,7 +102,7 @@ static void put_holder(struct prb_str *text, size_t count, const char *what, con
 }
 
 /** Appends ", held by 4 running requests and 1 request in …": who has the blocks. */
-static void put_holders(struct prb_str *text, const struct load *load)
+static void put_holders(struct prb_str *text, const struct prb_server_load *load)
 {
 	prb_auto_str struct prb_str state = {};
 	const char *before = ", held by ";
@@ -229,7 +118,8 @@ static void put_holders(struct prb_str *text, const struct load *load)
 
 /** A prompt that not even an empty cache can hold: it waits forever, and all behind it. */
 static struct prb_error *judge_too_long(struct prb_server_verdict *v,
-					const struct prb_server_process *s, const struct load *load)
+					const struct prb_server_process *s,
+					const struct prb_server_load *load)
 {
 	int64_t total = s->kv[PRB_KV_TOTAL], needed = blocks_needed(s, load);
 	struct prb_str *text;
@@ -256,16 +146,16 @@ static struct prb_error *judge_too_long(struct prb_server_verdict *v,
 
 /** Where nothing runs, and no transfer is young, nobody is about to give blocks back. */
 static enum prb_confidence kv_confidence(const struct prb_server_verdict *v,
-					 const struct load *load)
+					 const struct prb_server_load *load)
 {
 	bool transfers = load->held && load->oldest_held < prb_limit(PRB_LIMIT_TRANSFER);
 
-	return load->running || load->done || transfers ? confidence(v->looks)
+	return load->running || load->done || transfers ? prb_server_confidence(v->looks)
 							: PRB_CONFIDENCE_MEDIUM;
 }
 
 static struct prb_error *judge_kv(struct prb_server_verdict *v, const struct prb_server_process *s,
-				  const struct load *load)
+				  const struct prb_server_load *load)
 {
 	int64_t free = s->kv[PRB_KV_FREE], needed = blocks_needed(s, load);
 	struct prb_str *text;
@@ -277,7 +167,7 @@ static struct prb_error *judge_kv(struct prb_server_verdict *v, const struct prb
 	if (free && (s->kv[PRB_KV_CACHED] || free >= needed))
 		return NULL;
 	PRB_TRY(prb_server_found(v, kv_confidence(v, load), "the KV cache is exhausted"));
-	v->finding->lasted = silence(v->looks);
+	v->finding->lasted = prb_server_silence(v->looks);
 	text = &v->finding->sentence;
 	prb_str_puts(text, "no request can be admitted to ");
 	prb_server_put(text, s);
@@ -297,7 +187,8 @@ static struct prb_error *judge_kv(struct prb_server_verdict *v, const struct prb
 
 /** Requests in a state that something outside of the scheduler has to end. */
 static struct prb_error *judge_held(struct prb_server_verdict *v,
-				    const struct prb_server_process *s, const struct load *load)
+				    const struct prb_server_process *s,
+				    const struct prb_server_load *load)
 {
 	bool full = s->limit > 0 && load->running + load->held >= (size_t)s->limit && load->waiting;
 	struct prb_str *text;
@@ -335,7 +226,8 @@ static struct prb_error *judge_held(struct prb_server_verdict *v,
 
 /** All slots are taken by requests that run, and none of them goes on. */
 static struct prb_error *judge_slots(struct prb_server_verdict *v,
-				     const struct prb_server_process *s, const struct load *load)
+				     const struct prb_server_process *s,
+				     const struct prb_server_load *load)
 {
 	double silent = prb_server_silent(v->looks);
 	struct prb_str *text;
@@ -343,8 +235,8 @@ static struct prb_error *judge_slots(struct prb_server_verdict *v,
 	if (!load->waiting || load->oldest_waiting < prb_limit(PRB_LIMIT_REQUEST) ||
 	    s->limit <= 0 || load->running < (size_t)s->limit)
 		return NULL;
-	PRB_TRY(prb_server_found(v, confidence(v->looks), "no running request goes on"));
-	v->finding->lasted = silence(v->looks);
+	PRB_TRY(prb_server_found(v, prb_server_confidence(v->looks), "no running request goes on"));
+	v->finding->lasted = prb_server_silence(v->looks);
 	text = &v->finding->sentence;
 	prb_str_puts(text, "nothing is admitted to ");
 	prb_server_put(text, s);
@@ -363,61 +255,20 @@ static struct prb_error *judge_slots(struct prb_server_verdict *v,
 	return prb_server_evidence(v, s);
 }
 
-/** The process that schedules runs the model, too, and does not get to the end of a step. */
-static struct prb_error *judge_step(struct prb_server_verdict *v,
-				    const struct prb_server_process *s, const struct load *load)
+/** Somebody has paused it: that nothing goes on is what they want. */
+static bool has_work(const struct prb_server_process *s)
 {
-	double silent = prb_server_silent(v->looks);
-	enum prb_confidence sure = confidence(v->looks);
-	struct prb_str *text;
-
-	if ((s->activity != PRB_ENGINE_STEP && s->activity != PRB_ENGINE_LOAD) ||
-	    load->oldest < patience(s))
-		return NULL;
-	/* Its steps have nothing to do. */
-	if (load->held && !load->running && !load->waiting)
-		return NULL;
-	PRB_TRY(prb_server_found(v, sure,
-				 sure == PRB_CONFIDENCE_LOW ? "a step has not ended yet"
-							    : "a step does not end"));
-	v->finding->lasted = silence(v->looks);
-	text = &v->finding->sentence;
-	prb_server_put(text, s);
-	prb_str_puts(text, sure == PRB_CONFIDENCE_LOW
-				   ? " has not ended a step yet: it is "
-				   : " does not get to the end of a step: it is ");
-	prb_server_put_doing(text, s);
-	if (v->looks->twice)
-		prb_server_put_spinning(text, s);
-	if (silent >= 0) {
-		prb_str_puts(text, "; no token was made for ");
-		prb_text_duration(text, silent);
-	}
-	prb_str_puts(text, "; ");
-	prb_server_put_count(text, load->running + load->waiting + load->held, "request");
-	prb_str_puts(text, " wait, the oldest for ");
-	prb_text_duration(text, load->oldest);
-	prb_str_puts(&v->finding->wrong_if, "a step takes that long; where a GPU kernel spins, the "
-					    "Python frame is its victim");
-	return prb_server_evidence(v, s);
+	return s->requests.count && s->paused <= 0;
 }
 
-struct prb_error *prb_server_judge_scheduler(struct prb_server_verdict *v,
-					     const struct prb_server_process *s)
+static struct prb_error *judge(struct prb_server_verdict *v, const struct prb_server_process *s)
 {
-	const struct prb_server_process *worker = NULL;
-	struct load load = weigh(v->looks, s);
-	size_t waiting = load.running + load.waiting + load.held;
+	struct prb_server_load load = weigh(v->looks, s);
 
-	/* Somebody has paused it: that nothing goes on is what they want. */
-	if (!s->requests.count || s->paused > 0)
-		return NULL;
-	PRB_TRY(prb_server_judge_compiling(v, s, waiting));
-	while (!v->finding && (worker = prb_server_next(&v->looks->now, PRB_ENGINE_WORKER, worker)))
-		if (prb_server_serves(&v->looks->now, worker, s))
-			PRB_TRY(prb_server_judge_compiling(v, worker, waiting));
-	if (!v->finding)
-		PRB_TRY(judge_reply(v, s, &load));
+	PRB_TRY(prb_server_judge_reply(v, s, &load));
+	/* Nothing can be admitted before the step has ended. */
+	if (!v->finding && prb_server_is_in_one_step(v->looks, s, &load))
+		PRB_TRY(prb_server_judge_step(v, s, &load));
 	if (!v->finding)
 		PRB_TRY(judge_too_long(v, s, &load));
 	if (!v->finding)
@@ -425,13 +276,44 @@ struct prb_error *prb_server_judge_scheduler(struct prb_server_verdict *v,
 	if (!v->finding)
 		PRB_TRY(judge_held(v, s, &load));
 	if (!v->finding)
-		PRB_TRY(judge_step(v, s, &load));
+		PRB_TRY(prb_server_judge_step(v, s, &load));
 	return v->finding ? NULL : judge_slots(v, s, &load);
+}
+
+/** A compiler below the scheduler, or below one of its workers. */
+static struct prb_error *judge_compilers(struct prb_server_verdict *v,
+					 const struct prb_server_process *s)
+{
+	const struct prb_server_process *worker = NULL;
+	struct prb_server_load load = weigh(v->looks, s);
+	size_t waiting = load.running + load.waiting + load.held;
+
+	PRB_TRY(prb_server_judge_compiling(v, s, waiting));
+	while (!v->finding && (worker = prb_server_next(&v->looks->now, PRB_ENGINE_WORKER, worker)))
+		if (prb_server_serves(&v->looks->now, worker, s))
+			PRB_TRY(prb_server_judge_compiling(v, worker, waiting));
+	return NULL;
+}
+
+struct prb_error *prb_server_judge_schedulers(struct prb_server_verdict *v)
+{
+	static struct prb_error *(*const judges[])(
+		struct prb_server_verdict *, const struct prb_server_process *) = {judge_compilers,
+										   judge};
+	const struct prb_server_process *s = NULL;
+
+	/* A rank that compiles keeps the others: these are judged when none does. */
+	for (size_t i = 0; i < PRB_ARRAY_SIZE(judges); i++, s = NULL)
+		while (!v->finding &&
+		       (s = prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, s)))
+			if (has_work(s))
+				PRB_TRY(judges[i](v, s));
+	return NULL;
 }
 
 /** Others run: a guess, for only these requests may be long. */
 static struct prb_error *tell_some(struct prb_server_verdict *v, const struct prb_server_process *s,
-				   const struct load *load)
+				   const struct prb_server_load *load)
 {
 	struct prb_str *text;
 
@@ -456,7 +338,7 @@ struct prb_error *prb_server_judge_some(struct prb_server_verdict *v)
 	const struct prb_server_process *s = NULL;
 
 	while (!v->finding && (s = prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, s))) {
-		struct load load = weigh(v->looks, s);
+		struct prb_server_load load = weigh(v->looks, s);
 
 		if (load.held && load.running && s->paused <= 0 &&
 		    load.oldest_held >= prb_limit(PRB_LIMIT_TRANSFER))

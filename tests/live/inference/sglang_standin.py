@@ -14,7 +14,9 @@ from vllm_standin import module, title
 del sys.modules["vllm"], sys.modules["vllm.v1"]
 module("sglang", __version__="0.5.23")
 # Of the states in which 4 requests run and 23 wait: free pages of 20 tokens, and tokens of the cache that can be given back.
-FREE = {"slots": (10, 100), "kv": (0, 0), "preempting": (0, 0), "cached": (0, 300)}
+FREE = {"slots": (10, 100), "kv": (0, 0), "preempting": (0, 0), "cached": (0, 300), "together": (0, 0), "apart": (0, 0), "late": (0, 0)}
+# Of several schedulers: where each of them is in a step.
+STEPS = {"together": ("all_reduce",) * 3, "apart": ("all_reduce", "load_kernel"), "late": ("all_reduce", "all_reduce", "load_kernel")}
 MANAGERS = "sglang.srt.managers."
 CHILDREN = []  # of which one that has ended stays a zombie
 
@@ -69,11 +71,27 @@ class Scheduler:
         self.tree_cache = types.SimpleNamespace(evictable_size_=cached)
         self.token_to_kv_pool_allocator = types.SimpleNamespace(free_pages=list(range(pages)), release_pages=[], page_size=20)
 
-    def event_loop_normal(self, dies):
-        if dies:
+    def event_loop_normal(self, does):
+        if does == "dead":
             os._exit(1)
+        if does in ("all_reduce", "load_kernel"):
+            self.run_batch(does)
         while True:
             time.sleep(0.002)
+
+
+    def run_batch(self, does):
+        all_reduce() if does == "all_reduce" else load_kernel()
+
+
+def all_reduce():
+    """Waits for the other ranks."""
+    time.sleep(600)
+
+
+def load_kernel():
+    """Does not come to where they are."""
+    time.sleep(600)
 
 
 class DetokenizerManager:
@@ -109,9 +127,10 @@ def main():
         print(flush=True)
         if sys.argv[2] == "detokenizer":
             DetokenizerManager().event_loop(sys.argv[3] == "behind")
-        Scheduler(sys.argv[3]).event_loop_normal(sys.argv[3] == "dead")
-    pids = {"tokenizer": os.getpid(), "scheduler": start("scheduler_TP0", sys.argv[1]),
-            "detokenizer": start("detokenizer", sys.argv[1])}
+        steps = STEPS.get(sys.argv[3])
+        Scheduler(sys.argv[3]).event_loop_normal(steps[int(sys.argv[2][-1])] if steps else sys.argv[3])
+    schedulers = [start("scheduler_TP%d" % rank, sys.argv[1]) for rank in range(len(STEPS.get(sys.argv[1], "1")))]
+    pids = {"tokenizer": os.getpid(), "scheduler": schedulers[0], "schedulers": schedulers, "detokenizer": start("detokenizer", sys.argv[1])}
     manager = TokenizerManager()
     if sys.argv[1] != "idle":
         manager.rid_to_state = {"rid-%d" % number: ReqState(number) for number in range(27)}

@@ -146,7 +146,7 @@ class ShmRingBuffer:
     __module__ = "vllm.distributed.device_communicators.shm_broadcast"
 
     def __init__(self, name=None):
-        self.n_reader, self.max_chunk_bytes, self.max_chunks = 2, 100, 10
+        self.n_reader, self.max_chunk_bytes, self.max_chunks = 3, 100, 10
         size = (self.max_chunk_bytes + 1 + self.n_reader) * self.max_chunks
         self.shared_memory = shared_memory.SharedMemory(create=name is None, size=size, name=name)
         if name:
@@ -157,7 +157,7 @@ class ShmRingBuffer:
         start = self.max_chunk_bytes * self.max_chunks
         for chunk in range(self.max_chunks):
             at = start + chunk * (1 + self.n_reader)
-            self.shared_memory.buf[at:at + 1 + self.n_reader] = bytes([1, *(number in readers for number in range(2))])
+            self.shared_memory.buf[at:at + 1 + self.n_reader] = bytes([1, *(number in readers for number in range(self.n_reader))])
 
 
 class MessageQueue:
@@ -246,6 +246,12 @@ class EngineCoreProc(EngineCore):
     def _process_input_queue(self):
         self.input_queue.get()
 
+    def process_input_sockets(self, evicts):
+        while True:
+            poll()
+            while evicts:
+                evict()
+
     def schedule_nothing(self):
         time.sleep(0.002)
 
@@ -260,6 +266,19 @@ class EngineCoreProc(EngineCore):
                 fresh = Request(int(request.request_id[9:]), RequestStatus.RUNNING, 0)
                 self.scheduler.add(self.scheduler.running, fresh)
         time.sleep(0.002)
+
+
+def poll():
+    """Waits for messages."""
+    time.sleep(0.05)
+
+
+poll.__code__ = poll.__code__.replace(co_filename="/site-packages/zmq/sugar/poll.py")
+
+
+def evict():
+    """Of a cache: it never has room."""
+    time.sleep(0.001)
 
 
 class Worker:
@@ -282,7 +301,7 @@ class WorkerProc:
     def worker_busy_loop(self, does):
         if does == "die":
             os._exit(1)
-        if does in ("step", "spin", "compile"):
+        if does in ("step", "spin", "compile", "all_reduce"):
             self.execute_model(does)
         if does in ("add_lora", "load_model"):
             getattr(Worker(), does)()
@@ -291,10 +310,17 @@ class WorkerProc:
     def execute_model(self, does):
         if does == "compile":
             compile_kernel()
+        if does == "all_reduce":
+            all_reduce()
         end = time.monotonic() + 600
         while does == "spin" and time.monotonic() < end:
             os.sched_yield()
         time.sleep(600)
+
+
+def all_reduce():
+    """Waits for the other ranks."""
+    time.sleep(600)
 
 
 def compile_kernel():
@@ -355,12 +381,18 @@ STATES = {
     "reply": {"core": "reply", "workers": ("idle", "idle"), "running": 8, "free": 500},
     "dead": {"core": "reply", "workers": ("idle", "die"), "running": 8, "free": 500},
     "spin": {"core": "reply", "workers": ("idle", "spin"), "running": 8, "free": 500},
+    "together": {"core": "reply", "workers": ("all_reduce",) * 3, "running": 8, "free": 500},
+    "apart": {"core": "reply", "workers": ("all_reduce", "step"), "running": 8, "free": 500},
+    "late": {"core": "reply", "workers": ("all_reduce", "all_reduce", "step"), "running": 8, "free": 500},
     # A long step: the last token was made just now; and where nothing notes tokens.
     "step": {"core": "reply", "workers": ("idle", "step"), "running": 8, "free": 500, "silent": 1e-3},
     "unknown": {"core": "reply", "workers": ("idle", "step"), "running": 8, "free": 500, "silent": 0},
     "ring": {"core": "write", "workers": ("idle", "step"), "running": 8, "free": 500},
     "compile": {"core": "reply", "workers": ("idle", "compile"), "running": 8, "free": 500},
     "full": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
+    "reader": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27},
+    # Of two engine cores, one is on another machine.
+    "far": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27, "peers": 2},
     "behind": {"core": "idle", "workers": ("idle", "idle"), "free": 1000, "stranded": 27, "tokens": 5},
     # The model runs in the engine core itself; and with a worker, for the first token of one long prompt.
     "single": {"core": "step", "workers": ("idle", "idle"), "running": 8, "free": 500},
@@ -432,11 +464,12 @@ def run_core(name, count):
     fill(scheduler, state, count)
     scheduler._pause_state = PauseState.PAUSED_ALL if state.get("paused") else PauseState.UNPAUSED
     buffer = ShmRingBuffer()
-    buffer.write({0} if state["core"] == "write" else {0, 1})
-    workers = [start("worker", name, str(rank), buffer.shared_memory.name) for rank in range(2)]
+    buffer.write({0} if state["core"] == "write" else {0, 1, 2})
+    workers = [start("worker", name, str(rank), buffer.shared_memory.name) for rank in range(len(state["workers"]))]
     core = EngineCoreProc(scheduler, MultiprocExecutor([WorkerProcHandle(worker.pid) for worker in workers],
                                                        buffer))
     buffer.shared_memory.unlink()
+    threading.Thread(target=core.process_input_sockets, args=(name == "reader",), daemon=True).start()
     print(json.dumps([worker.pid for worker in workers]), flush=True)
     core.run_busy_loop(name)
 
@@ -497,6 +530,7 @@ def run_api_server(name, count):
     if name == "reaped":
         core.wait()
     llm = AsyncLLM()
+    llm.engine_core.core_engines = [rank.to_bytes(2, "little") for rank in range(STATES[name].get("peers", 1))]
     llm.engine_core.resources.engine_manager.processes.append(types.SimpleNamespace(_popen=types.SimpleNamespace(pid=core.pid)))
     asyncio.run(serve(llm, name, count, lambda: print(json.dumps(pids), flush=True)))
 
