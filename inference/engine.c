@@ -237,6 +237,8 @@ static char **text_place(struct prb_engine_part *part, const char *word, bool *i
 		return prb_vec_push(&part->done_states);
 	if (!strcmp(word, "loop"))
 		return prb_vec_push(&part->loops);
+	if (!strcmp(word, "reader"))
+		return prb_vec_push(&part->readers);
 	*is_list = false;
 	return NULL;
 }
@@ -409,6 +411,8 @@ static void end_part(struct prb_engine_part *part)
 		free(*text);
 	prb_vec_each (text, &part->loops)
 		free(*text);
+	prb_vec_each (text, &part->readers)
+		free(*text);
 	prb_vec_each (root, &part->roots) {
 		free(root->name);
 		free(root->class);
@@ -433,6 +437,7 @@ static void end_part(struct prb_engine_part *part)
 	prb_vec_free(&part->client_states);
 	prb_vec_free(&part->done_states);
 	prb_vec_free(&part->loops);
+	prb_vec_free(&part->readers);
 	prb_vec_free(&part->roots);
 	prb_vec_free(&part->ranks);
 	prb_vec_free(&part->places);

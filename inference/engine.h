@@ -36,6 +36,7 @@
  *                                   workers, it loads or compiles, it is in a step; the first line
  *                                   that fits counts. OUTER > INNER needs both functions
  *     loop FUNCTION                 a thread with this function runs the program's event loop
+ *     reader FUNCTION               a thread with this function takes requests from the sockets
  *     transfer|grammar|client STATE a state, or queue, of requests that wait for something else
  *     done STATE                    how a state begins of requests that have ended
  *     paused PATH                   a number: 0 unless somebody has paused it
@@ -162,6 +163,7 @@ struct prb_engine_part {
 	PRB_VEC(struct prb_engine_queue) queues;
 	PRB_VEC(char *) transfer_states, grammar_states, client_states, done_states;
 	PRB_VEC(char *) loops;	    /**< functions that run an event loop */
+	PRB_VEC(char *) readers;    /**< functions that take requests from sockets */
 	char *class;		    /**< of its requests; NULL: any */
 	char *unit;		    /**< of the KV cache; NULL: blocks */
 	struct prb_engine_path all; /**< all requests; or those of the queues */

@@ -157,6 +157,54 @@ static struct prb_error *put_messages(struct prb_str *text, const struct strays 
 	return NULL;
 }
 
+static bool is_reader(const struct prb_server_process *p, const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+	char *const *name;
+
+	prb_vec_each (frame, &thread->frames)
+		prb_vec_each (name, &p->part->readers)
+			if (prb_server_is_place(frame, *name))
+				return true;
+	return false;
+}
+
+/** True if it waits for messages: innermost in Python is a function of pyzmq. */
+static bool waits_for_messages(const struct prb_dump_thread *thread)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &thread->frames)
+		if (frame->kind == PRB_FRAME_PYTHON)
+			return frame->file && strstr(frame->file, "/zmq/");
+	return false;
+}
+
+/** Appends what keeps the thread that takes requests from the sockets; *ret: something does. */
+static void put_reader(struct prb_str *text, const struct prb_server_looks *looks,
+		       const struct prb_server_process *scheduler, bool *ret)
+{
+	const struct prb_server_process *before = prb_server_find(&looks->before, scheduler->pid);
+	const struct prb_case other = {.target = scheduler->target, .dump = scheduler->dump};
+	const struct prb_dump_thread *thread, *earlier;
+
+	if (!before || !before->dump || !scheduler->dump)
+		return;
+	prb_vec_each (thread, &scheduler->dump->threads) {
+		if (*ret || !is_reader(scheduler, thread) || waits_for_messages(thread))
+			continue;
+		prb_vec_each (earlier, &before->dump->threads)
+			if (earlier->tid == thread->tid && !waits_for_messages(earlier))
+				*ret = true;
+		if (!*ret)
+			continue;
+		prb_str_puts(text, ": thread ");
+		prb_case_put_thread(text, thread);
+		prb_str_puts(text, ", which takes them from the sockets, is ");
+		prb_case_put_doing(text, &other, thread);
+	}
+}
+
 /** What follows from where the requests are, and from what the detokenizer does. */
 static void put_reason(struct prb_str *text, const struct strays *strays,
 		       const struct prb_server_process *detokenizer)
@@ -192,7 +240,7 @@ static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct 
 		prb_server_next(&v->looks->now, PRB_ENGINE_SCHEDULER, NULL);
 	const struct prb_server_process *detokenizer =
 		prb_server_next(&v->looks->now, PRB_ENGINE_DETOKENIZER, NULL);
-	bool messages = false;
+	bool told = false;
 	struct prb_str *text;
 
 	PRB_TRY(prb_server_found(v, PRB_CONFIDENCE_MEDIUM,
@@ -203,9 +251,11 @@ static struct prb_error *tell_strays(struct prb_server_verdict *v, const struct 
 	put_where(text, strays, " not in ", scheduler);
 	if (scheduler->activity == PRB_ENGINE_IDLE)
 		prb_str_puts(text, ", which waits for work");
-	if (!detokenizer || detokenizer->activity != PRB_ENGINE_STEP)
-		PRB_TRY(put_messages(text, strays, scheduler, &messages));
-	if (!messages)
+	if (!strays->started)
+		put_reader(text, v->looks, scheduler, &told);
+	if (!told && (!detokenizer || detokenizer->activity != PRB_ENGINE_STEP))
+		PRB_TRY(put_messages(text, strays, scheduler, &told));
+	if (!told)
 		put_reason(text, strays, detokenizer);
 	prb_str_puts(text, "; the oldest is ");
 	prb_text_duration(text, strays->oldest);
@@ -233,6 +283,20 @@ static struct prb_error *tell_gone(struct prb_server_verdict *v, const struct st
 	return prb_server_evidence(v, frontend);
 }
 
+/** True if a frontend sends requests to schedulers that are not among these processes. */
+static bool sends_elsewhere(const struct prb_server *server)
+{
+	const struct prb_server_process *p = NULL;
+	int64_t schedulers = 0;
+
+	while ((p = prb_server_next(server, PRB_ENGINE_SCHEDULER, p)))
+		schedulers++;
+	while ((p = prb_server_next(server, PRB_ENGINE_FRONTEND, p)))
+		if (p->peers > schedulers)
+			return true;
+	return false;
+}
+
 /** The ids of both looks: a request may have ended while one look was taken. */
 static struct prb_error *collect_both(const struct prb_server_looks *looks,
 				      enum prb_engine_role role, struct prb_number_map *ids,
@@ -255,6 +319,8 @@ static struct prb_error *compare(struct prb_server_verdict *v, struct prb_number
 	if (!whole)
 		return NULL;
 	count_strays(v->looks, PRB_ENGINE_FRONTEND, theirs, &strays);
+	if (strays.count && sends_elsewhere(&v->looks->now))
+		return NULL;
 	if (strays.count)
 		return tell_strays(v, &strays);
 	count_strays(v->looks, PRB_ENGINE_SCHEDULER, ours, &gone);

@@ -76,6 +76,8 @@ SENTENCES = {
     "compile": r"worker TP1 \(PID\) has been compiling for \d+.* with nvcc \(pid \d+\), in .*; 8 requests wait",
     "full": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: they did not get there, or no output "
             r"has come back; .*",
+    "reader": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: thread \d+ \S.*, which takes them from "
+              r"the sockets, is in `evict` .*; the oldest .*",
     "behind": r"27 requests of API server \(WEB\) are not in engine core \(CORE\), which waits for work: the scheduler has ended "
               r"them, and the outputs have not arrived; .*",
     "gone": r"16 requests of engine core \(CORE\) are no longer in API server \(WEB\): the clients are gone, and the oldest is .*",
@@ -150,8 +152,8 @@ def test_a_detokenizer_behind():
         expected = (r"27 requests of tokenizer manager \(%(tokenizer)d\) are not in scheduler TP0 \(%(scheduler)d\), which waits for work: "
                     r"their outputs wait for detokenizer \(%(detokenizer)d\), which is in `(DetokenizerManager\.)?decode` .*; the "
                     r"oldest is 3 m \d+ s old" % pids)
-        for pid in pids.values():
-            wait_until(lambda pid=pid: re.fullmatch(expected, verdict(pid)[0] or ""))
+        for name in ("tokenizer", "scheduler", "detokenizer"):
+            wait_until(lambda pid=pids[name]: re.fullmatch(expected, verdict(pid)[0] or ""))
         names = {each["pid"]: each["program"] for each in json.loads(probing("list", "--json")[1])}
         assert [names[pids[each]] for each in ("tokenizer", "scheduler", "detokenizer")] == [
             "SGLang 0.5 tokenizer manager", "SGLang 0.5 scheduler TP0", "SGLang 0.5 detokenizer"]
@@ -209,7 +211,7 @@ def test_limits(state, tmp_path, monkeypatch):
         assert code == 2 and "PROBING_LIMITS: 'requests=3' is no limit" in err
 
 
-@pytest.mark.parametrize("state", ["healthy", "idle"])
+@pytest.mark.parametrize("state", ["healthy", "idle", "far"])
 def test_a_healthy_server_is_left_alone(state):
     with server(state) as pids:
         for _ in range(3):
