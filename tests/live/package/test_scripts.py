@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import support
 import training
-from environment import PROGRAMS
+from environment import PROGRAMS, wait_until
 from scripts import run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -111,6 +111,41 @@ def test_tasks(target, newest):
     process = target("asyncio_shapes.py")
     out = shown("tasks", process)
     assert re.search(r"^\S.*, waits for .*\n  \S.*, waits for ", out, re.M), out
+
+
+TASKS = """
+import asyncio
+async def ticks():
+    while True:
+        await asyncio.sleep(0.05)
+async def takes(queue):
+    while True:
+        await queue.get()
+async def gives(queue):
+    while True:
+        queue.put_nowait(1)
+        await asyncio.sleep(0.03)
+async def stays():
+    await asyncio.Event().wait()
+async def sleeps():
+    await asyncio.sleep(600)
+async def main():
+    queue = asyncio.Queue()
+    print(flush=True)
+    await asyncio.gather(ticks(), takes(queue), gives(queue), stays(), sleeps())
+asyncio.run(main())
+"""
+
+
+def test_tasks_that_stay(newest):
+    """A task that sleeps again and again has not stayed there. A future may lie where the last one was: of `takes` nothing is known."""
+    with support.Program([newest.exe, "-c", TASKS], env=newest.env) as program:
+        program.line()
+        wait_until(lambda: "sleeps" in shown("tasks", program))
+        for _ in range(3):
+            out = shown("tasks", program, "1")
+            found = re.findall(r"^ *\S+ (\w+) pending,.* and so at 13 looks in 1 s$", out, re.M)
+            assert [each for each in found if each != "takes"] == ["main", "stays", "sleeps"], out
 
 
 def test_web_requests(target, newest):
