@@ -388,17 +388,10 @@ static void end_paths(struct prb_engine_part *part)
 	prb_engine_path_deinit(&part->peers);
 }
 
-static void end_part(struct prb_engine_part *part)
+static void end_texts(struct prb_engine_part *part)
 {
-	struct prb_engine_queue *queue;
-	struct prb_engine_place *place;
-	struct prb_engine_root *root;
-	struct prb_engine_rank *rank;
 	char **text;
 
-	free(part->name);
-	free(part->class);
-	free(part->unit);
 	prb_vec_each (text, &part->titles)
 		free(*text);
 	prb_vec_each (text, &part->transfer_states)
@@ -413,6 +406,25 @@ static void end_part(struct prb_engine_part *part)
 		free(*text);
 	prb_vec_each (text, &part->readers)
 		free(*text);
+	prb_vec_free(&part->titles);
+	prb_vec_free(&part->transfer_states);
+	prb_vec_free(&part->grammar_states);
+	prb_vec_free(&part->client_states);
+	prb_vec_free(&part->done_states);
+	prb_vec_free(&part->loops);
+	prb_vec_free(&part->readers);
+}
+
+static void end_part(struct prb_engine_part *part)
+{
+	struct prb_engine_queue *queue;
+	struct prb_engine_place *place;
+	struct prb_engine_root *root;
+	struct prb_engine_rank *rank;
+
+	free(part->name);
+	free(part->class);
+	free(part->unit);
 	prb_vec_each (root, &part->roots) {
 		free(root->name);
 		free(root->class);
@@ -431,13 +443,6 @@ static void end_part(struct prb_engine_part *part)
 		prb_engine_path_deinit(&queue->path);
 		prb_engine_path_deinit(&queue->item);
 	}
-	prb_vec_free(&part->titles);
-	prb_vec_free(&part->transfer_states);
-	prb_vec_free(&part->grammar_states);
-	prb_vec_free(&part->client_states);
-	prb_vec_free(&part->done_states);
-	prb_vec_free(&part->loops);
-	prb_vec_free(&part->readers);
 	prb_vec_free(&part->roots);
 	prb_vec_free(&part->ranks);
 	prb_vec_free(&part->places);
@@ -451,6 +456,7 @@ static void end_part(struct prb_engine_part *part)
 	for (size_t i = 0; i < PRB_GRAPH_COLUMNS; i++)
 		prb_engine_path_deinit(&part->graph[i]);
 	end_paths(part);
+	end_texts(part);
 }
 
 void prb_engine_destroy(struct prb_engine *engine)
