@@ -71,7 +71,7 @@ MAX_FILE = 800
 MAX_LINES, MAX_SOURCES = 6000, 25
 # Modules that include each other in a circle: a change of one may mean one of all.
 MAX_KNOT = 3
-SOFT_FUNCTION, MAX_FUNCTION = 60, 120
+MAX_FUNCTION = 60
 MAX_BYTES = 2000000  # of a file
 # Words, as `wc -w` counts them: of all pages together, generated ones too, and of those that grow most easily.
 MAX_WORDS = 70000
@@ -433,8 +433,6 @@ def check_size(tree):
         for title, start, length in functions(without_comments(text)):
             if length > MAX_FUNCTION:
                 yield f"{name}:{start}: {title}() has {length} lines, over {MAX_FUNCTION}"
-            elif length > SOFT_FUNCTION:
-                note(f"{name}:{start}: {title}() has {length} lines, better under {SOFT_FUNCTION}")
     for counts, limit, what in (lines_in, MAX_LINES, "lines"), (sources_in, MAX_SOURCES, "C files"):
         for name, count in sorted(counts.items()):
             if count > limit:
