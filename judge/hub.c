@@ -155,22 +155,25 @@ static struct prb_error *waits_for_own_loop(const struct prb_case *c,
 	return NULL;
 }
 
-/* A timer that was cancelled stays in the list until its time has come. */
-static struct prb_error *has_timer(const struct prb_case *c, const struct prb_inspect_place *place,
-				   bool *ret)
+/* True if the list has a first one. What was cancelled stays in it until its time has come. */
+static struct prb_error *has_handle(const struct prb_case *c, const struct prb_inspect_place *place,
+				    const char *cancelled_of_first, bool *ret)
 {
 	const struct prb_repr_options options = {};
 	struct prb_inspected cancelled = {};
-	struct prb_error *err = prb_inspect(c->target, place, "self._scheduled[0]._cancelled",
-					    &options, &cancelled);
+	struct prb_error *err =
+		prb_inspect(c->target, place, cancelled_of_first, &options, &cancelled);
 
 	*ret = !err && !strcmp(prb_str_text(&cancelled.value), "False");
 	prb_inspected_deinit(&cancelled);
 	return prb_error_tolerate(err, NULL);
 }
 
-/* Seconds since the first timer of the thread's loop was to run; 0: none, or not known. */
-static struct prb_error *read_overdue(const struct prb_case *c, pid_t tid, double *ret)
+/*
+ * Seconds since the first timer of the thread's loop was to run; 0: none, or not known. *ready: a
+ * callback is to run now.
+ */
+static struct prb_error *read_overdue(const struct prb_case *c, pid_t tid, double *ret, bool *ready)
 {
 	const struct prb_inspect_place place = {.tid = tid, .function = "_run_once"};
 	const struct prb_repr_options options = {};
@@ -179,7 +182,8 @@ static struct prb_error *read_overdue(const struct prb_case *c, pid_t tid, doubl
 	bool waits;
 
 	*ret = 0;
-	PRB_TRY(has_timer(c, &place, &waits));
+	PRB_TRY(has_handle(c, &place, "self._ready[0]._cancelled", ready));
+	PRB_TRY(has_handle(c, &place, "self._scheduled[0]._cancelled", &waits));
 	if (!waits)
 		return NULL;
 	err = prb_inspect(c->target, &place, "self._scheduled[0]._when", &options, &when);
@@ -215,9 +219,11 @@ struct prb_error *prb_case_blocked_loop(const struct prb_case *c, struct prb_blo
 		}
 		if (!is_in_callback(thread))
 			continue;
-		PRB_TRY(read_overdue(c, thread->tid, &ret->overdue));
+		PRB_TRY(read_overdue(c, thread->tid, &ret->overdue, &ret->ready));
 		/* It ran when the thread did. What says otherwise is another namespace's clock. */
-		if (ret->overdue >= prb_limit(PRB_LIMIT_LONG) && ret->overdue <= idle + 1) {
+		if (ret->overdue < prb_limit(PRB_LIMIT_LONG) || ret->overdue > idle + 1)
+			ret->overdue = 0;
+		if (ret->overdue || ret->ready) {
 			ret->thread = thread;
 			return NULL;
 		}

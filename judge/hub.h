@@ -28,14 +28,15 @@ bool prb_case_loop_has_no_timer(const struct prb_case *c, const struct prb_dump_
 /** A loop of asyncio or twisted that a call keeps from going on. */
 struct prb_blocked_loop {
 	const struct prb_dump_thread *thread; /**< NULL: there is none */
-	double overdue;			      /**< seconds since its first timer was to run */
+	double overdue; /**< seconds since its first timer was to run; 0: none is overdue */
+	bool ready;	/**< a callback of it is to run now */
 	/** Who waits for what the loop alone can run, in words; NULL: the call waits for others. */
 	const char *itself;
 };
 
 /**
  * Finds the first thread that has slept for long inside of a callback of its loop, while a timer of
- * the loop is as overdue; or whose call waits for the loop itself.
+ * the loop is as overdue, or a callback ready; or whose call waits for the loop itself.
  */
 struct prb_error *prb_case_blocked_loop(const struct prb_case *c,
 					struct prb_blocked_loop *ret) PRB_MUST_CHECK;

@@ -632,14 +632,20 @@ static struct prb_error *tell_blocked(const struct prb_rule *rule, const struct 
 	prb_str_puts(&f->brief, "a call blocks its event loop");
 	prb_str_puts(&f->sentence, "a call has kept the loop of asyncio from going on for ");
 	prb_text_duration(&f->sentence, f->lasted);
-	prb_str_puts(&f->sentence, ", and a timer is overdue: ");
+	prb_str_puts(&f->sentence,
+		     loop->overdue ? ", and a timer is overdue: " : ", and a callback is to run: ");
 	prb_case_put_thread(&f->sentence, loop->thread);
 	prb_str_puts(&f->sentence, " in ");
 	prb_case_put_place(&f->sentence, loop->thread);
 	PRB_TRY(prb_finding_thread(f, c, loop->thread));
-	prb_str_puts(&f->rests_on, "the stack of the thread, and the timers of its loop, the first "
-				   "of which is overdue by ");
-	prb_text_duration(&f->rests_on, loop->overdue);
+	if (loop->overdue) {
+		prb_str_puts(&f->rests_on, "the stack of the thread, and the timers of its loop, "
+					   "the first of which is overdue by ");
+		prb_text_duration(&f->rests_on, loop->overdue);
+	} else {
+		prb_str_puts(&f->rests_on, "the stack of the thread, and the callbacks that its "
+					   "loop is to run next");
+	}
 	prb_str_puts(&f->wrong_if, "its other tasks are to wait until the call ends");
 	prb_case_put_command(&f->next, c, "dump --locals");
 	return NULL;

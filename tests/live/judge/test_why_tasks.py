@@ -156,14 +156,19 @@ asyncio.run(main())
 """
 
 
+READY = BLOCKED.replace("    print(flush=True)", "    ready = asyncio.get_event_loop().call_soon(print)\n    print(flush=True)")
+
+
 @pytest.mark.parametrize("interpreter", EACH, ids=repr)
-def test_a_call_that_blocks_the_loop(interpreter, monkeypatch):
+@pytest.mark.parametrize("source, keeps, line", [(BLOCKED % 0.1, "a timer is overdue", 7), (READY % 1000, "a callback is to run", 8)])
+def test_a_call_that_blocks_the_loop(interpreter, source, keeps, line, monkeypatch):
     monkeypatch.setenv("PROBING_LIMITS", "long=1")
-    with support.Program([interpreter.exe, "-c", BLOCKED % 0.1], env=interpreter.env) as program:
+    with support.Program([interpreter.exe, "-c", source], env=interpreter.env) as program:
         program.line()
         code, finding = found(program.pid, "a call has kept the loop of asyncio from going on for ")
     assert code == STILL and finding["confidence"] == "medium" and not finding["proof"], finding
-    assert ", and a timer is overdue: " in finding["sentence"] and finding["sentence"].endswith(" in `main` <string>:7"), finding
+    assert ", and %s: " % keeps in finding["sentence"], finding
+    assert finding["sentence"].endswith(" in `main` <string>:%d" % line), finding
 
 
 @pytest.mark.parametrize("interpreter", EACH[-1:], ids=repr)
@@ -179,7 +184,7 @@ def test_a_call_that_keeps_nothing_waiting_is_healthy(interpreter, monkeypatch):
 def test_a_cancelled_timer_keeps_nothing_waiting(interpreter, monkeypatch):
     monkeypatch.setenv("PROBING_LIMITS", "long=1")
     timer = "asyncio.get_event_loop().call_later(0.1, print)\n    timer.cancel()"
-    source = BLOCKED.replace("asyncio.ensure_future(asyncio.sleep(%s))", timer)
+    source = READY.replace("asyncio.ensure_future(asyncio.sleep(%s))", timer).replace("call_soon(print)", "call_soon(print).cancel()")
     with support.Program([interpreter.exe, "-c", source], env=interpreter.env) as program:
         program.line()
         wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
