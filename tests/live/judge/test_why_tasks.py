@@ -88,10 +88,10 @@ while True:
 """
 
 
-def findings(pid):
+def findings(pid, rule="tasks"):
     code, out, _ = why("--json", str(pid))
     [target] = json.loads(out)["targets"]
-    return code, [each for each in target["findings"] if each["rule"] == "tasks"]
+    return code, [each for each in target["findings"] if each["rule"] == rule]
 
 
 def found(pid, words=""):
@@ -483,6 +483,51 @@ def test_locks_of_trio(limit, order, kind):
     assert code == kind and finding["confidence"] == "medium" and not finding["proof"]
     assert finding["sentence"].count("task __main__.f in `f`") == 0 and finding["sentence"].count("in `g` <string>:9") == 2, finding
     assert "waits in Lock held by task __main__.f, in g <string>:9" in json.dumps(finding["evidence"]), finding
+
+
+# A connector as that of aiohttp, of what matters here, and a program.
+CONNECTOR = """
+import asyncio
+async def connect(waits):
+    await waits()
+async def _wait_for_available_connection():
+    await asyncio.get_event_loop().create_future()
+async def _create_connection():
+    await asyncio.get_event_loop().create_future()
+"""
+CLIENT = """
+import asyncio, sys
+sys.path.insert(0, %r)
+from aiohttp import connector
+async def get():
+    await connector.connect(connector.%s)
+async def main():
+    tasks = [asyncio.ensure_future(get()) for _ in range(3)]
+    await asyncio.sleep(0)
+    print(flush=True)
+    await asyncio.wait(tasks)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("interpreter", EACH, ids=repr)
+@pytest.mark.parametrize("waits", ["_wait_for_available_connection", "_create_connection"])
+def test_tasks_that_wait_for_a_connection_of_a_pool(interpreter, waits, tmp_path, monkeypatch):
+    monkeypatch.setenv("PROBING_LIMITS", "long=1")
+    folder = tmp_path / "site-packages"
+    (folder / "aiohttp").mkdir(parents=True)
+    (folder / "aiohttp" / "connector.py").write_text(CONNECTOR)
+    with support.Program([interpreter.exe, "-c", CLIENT % (str(folder), waits)], env=interpreter.env) as program:
+        program.line()
+        wait_until(lambda: (support.dump(program.pid)["threads"][0]["idle_seconds"] or 0) > 1.5)
+        told = findings(program.pid, "pool")[1]
+    if waits == "_create_connection":
+        assert told == []
+        return
+    [finding] = told
+    assert (finding["kind"], finding["confidence"], finding["proof"]) == ("locks", "medium", False)
+    assert finding["sentence"].startswith("3 tasks wait for a connection of a pool of aiohttp, all of which are in use: task "), finding
+    assert len(finding["evidence"]) == 3 and "in `get` <string>:6" in finding["sentence"], finding
 
 
 OWN_LOOP = """
