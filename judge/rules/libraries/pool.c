@@ -52,16 +52,24 @@ static const char *const waits[] = {"/asyncio/", "/anyio/", "/async_timeout/",
 static const char *const holding[] = {"Connection", "Session", "_ConnectionFairy",
 				      "PooledDedicatedDBConnection", "PooledSharedDBConnection"};
 
+static const struct pool *find_pool(const struct pool *list, size_t count,
+				    const struct prb_dump_frame *frame)
+{
+	for (size_t i = 0; i < count; i++)
+		if (prb_frame_is(frame, list[i].function, list[i].file))
+			return &list[i];
+	return NULL;
+}
+
 /* The pool that a thread asks for a connection, for however long. */
 static const struct pool *asks(const struct prb_dump_thread *thread)
 {
 	const struct prb_dump_frame *frame;
+	const struct pool *pool = NULL;
 
 	prb_vec_each (frame, &thread->frames)
-		for (size_t i = 0; i < PRB_ARRAY_SIZE(pools); i++)
-			if (prb_frame_is(frame, pools[i].function, pools[i].file))
-				return &pools[i];
-	return NULL;
+		pool = pool ? pool : find_pool(pools, PRB_ARRAY_SIZE(pools), frame);
+	return pool;
 }
 
 static const struct pool *pool_of(const struct prb_case *c, const struct prb_dump_thread *thread)
@@ -167,14 +175,6 @@ static struct prb_error *tell(const struct prb_rule *rule, struct prb_case *c,
 	return NULL;
 }
 
-static const struct pool *task_pool_at(const struct prb_dump_frame *frame)
-{
-	for (size_t i = 0; i < PRB_ARRAY_SIZE(task_pools); i++)
-		if (prb_frame_is(frame, task_pools[i].function, task_pools[i].file))
-			return &task_pools[i];
-	return NULL;
-}
-
 static bool is_wait(const struct prb_dump_frame *frame)
 {
 	for (size_t i = 0; frame->file && i < PRB_ARRAY_SIZE(waits); i++)
@@ -191,9 +191,10 @@ static const struct pool *task_asks(const struct prb_dump_task *task, pid_t tid)
 	if (task->tid != tid || task->current || task->limited)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
-		const struct pool *pool = task_pool_at(&task->frames.items[i]);
+		const struct prb_dump_frame *frame = &task->frames.items[i];
+		const struct pool *pool = find_pool(task_pools, PRB_ARRAY_SIZE(task_pools), frame);
 
-		if (pool || !is_wait(&task->frames.items[i]))
+		if (pool || !is_wait(frame))
 			return pool;
 	}
 	return NULL;
