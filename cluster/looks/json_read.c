@@ -327,6 +327,7 @@ static struct prb_error *read_seen(struct prb_looks *looks, const json_t *value,
 	seen->state = state ? *state : 0;
 	seen->state_before = before ? *before : 0;
 	seen->movement = movement_of(value);
+	seen->polls = json_is_true(json_object_get(value, "polls"));
 	seen->entered = json_is_true(json_object_get(value, "entered"));
 	PRB_TRY(prb_str_copy(text_of(value, "error"), &seen->error));
 	PRB_TRY(prb_str_copy(text_of(value, "worker"), &seen->worker));

@@ -112,6 +112,7 @@ static void put_seen(struct prb_json *json, const struct prb_seen *seen, bool al
 	prb_json_text(json, "state", state);
 	prb_json_text(json, "state_before", before);
 	prb_json_integer(json, "movement", seen->movement);
+	prb_json_bool(json, "polls", seen->polls);
 	prb_json_bool(json, "entered", seen->entered);
 	prb_json_text(json, "worker", seen->worker);
 	prb_json_text(json, "cycle", seen->cycle);

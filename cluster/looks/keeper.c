@@ -123,6 +123,15 @@ static size_t place_of(const struct prb_dump *dump, pid_t tid)
 	return i;
 }
 
+/** True if it waits for the answer to a remote call of torch. */
+static bool waits_for_call(const struct prb_dump_thread *thread)
+{
+	static const char rpc[] = "torch.distributed.rpc.";
+	const struct prb_dump_frame *frame = prb_dump_innermost(thread);
+
+	return frame && frame->module && !strncmp(frame->module, rpc, strlen(rpc));
+}
+
 /** The thread waits for another one, and it is not known for which. */
 static struct prb_error *put_unknown(struct prb_str *s, struct prb_seen *seen,
 				     struct prb_peers *peers, size_t peer, struct prb_chain *chain)
@@ -130,6 +139,10 @@ static struct prb_error *put_unknown(struct prb_str *s, struct prb_seen *seen,
 	size_t first = 0, count;
 	bool all = false;
 
+	if (waits_for_call(seen->main)) {
+		prb_str_puts(s, "it waits for a process that it calls, maybe another rank");
+		seen->guessed = true;
+	}
 	if (!waits_in_library(seen->main))
 		return NULL;
 	count = count_candidates(seen->dump, seen->main, false, &first);

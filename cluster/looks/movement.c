@@ -27,8 +27,11 @@ static size_t first_frame(const struct prb_seen *seen)
 	return seen->called ? (size_t)(seen->called - seen->main->frames.items) : 0;
 }
 
-/** Compares the Python frames: C frames below them may differ in a wait that is polled. */
-static bool same_stack(const struct prb_seen *before, const struct prb_seen *after)
+/**
+ * Compares the Python frames: C frames below them may differ in a wait that is polled. With
+ * @p function, the innermost one may be at another place of its function.
+ */
+static bool same_stack(const struct prb_seen *before, const struct prb_seen *after, bool function)
 {
 	const struct prb_dump_thread *a = before->main, *b = after->main;
 	bool both = before->called && after->called;
@@ -43,10 +46,11 @@ static bool same_stack(const struct prb_seen *before, const struct prb_seen *aft
 			return i == a->frames.count && k == b->frames.count;
 
 		const struct prb_dump_frame *x = &a->frames.items[i++], *y = &b->frames.items[k++];
-		if (x->line != y->line || x->ip != y->ip ||
+		if ((!function && (x->line != y->line || x->ip != y->ip)) ||
 		    !same_text(prb_frame_name(x), prb_frame_name(y)) ||
 		    !same_text(x->file, y->file))
 			return false;
+		function = false;
 	}
 }
 
@@ -91,18 +95,57 @@ static bool starves(const struct prb_round *rounds, size_t count, size_t i)
 	return true;
 }
 
-static enum prb_movement movement(const struct prb_round *rounds, size_t count, size_t i)
+/** True if the main thread used no processor to speak of. */
+static bool idles(const struct prb_round *rounds, size_t count, size_t i)
 {
 	const struct prb_seen *first = &rounds[0].list.items[i];
 	const struct prb_seen *last = &rounds[count - 1].list.items[i];
 	double seconds = rounds[count - 1].seconds - rounds[0].seconds;
+
+	return first->ran_ns < 0 || last->ran_ns < 0 || seconds <= 0 ||
+	       ((double)(last->ran_ns - first->ran_ns) / 1e9 <= IDLE_SHARE * seconds &&
+		!starves(rounds, count, i));
+}
+
+/** True if its innermost function is one that has numbers to tell whether it goes on. */
+static bool is_in_function(const struct prb_seen *seen)
+{
+	const struct prb_dump_frame *frame;
+
+	prb_vec_each (frame, &seen->main->frames)
+		if (frame->kind == PRB_FRAME_PYTHON)
+			return strcmp(prb_frame_name(frame), "<module>") != 0;
+	return false;
+}
+
+/** See prb_seen.polls. */
+static bool polls_in_function(const struct prb_round *rounds, size_t count, size_t i)
+{
+	const struct prb_seen *first = &rounds[0].list.items[i];
+	const struct prb_seen *last = &rounds[count - 1].list.items[i];
+
+	for (size_t n = 0; n < count; n++) {
+		const struct prb_seen *seen = &rounds[n].list.items[i];
+
+		if (!seen->main || seen->collective || !is_in_function(seen) ||
+		    (n && !same_stack(&rounds[n - 1].list.items[i], seen, true)))
+			return false;
+	}
+	return first->ran_ns >= 0 && last->ran_ns >= 0 && idles(rounds, count, i) &&
+	       first->progress && first->progress == last->progress;
+}
+
+static enum prb_movement movement(const struct prb_round *rounds, size_t count, size_t i)
+{
+	const struct prb_seen *first = &rounds[0].list.items[i];
+	const struct prb_seen *last = &rounds[count - 1].list.items[i];
 
 	for (size_t n = 0; n < count; n++) {
 		const struct prb_seen *seen = &rounds[n].list.items[i];
 
 		if (!seen->main)
 			return PRB_UNKNOWN;
-		if (n && (!same_stack(&rounds[n - 1].list.items[i], seen) ||
+		if (n && (!same_stack(&rounds[n - 1].list.items[i], seen, false) ||
 			  left_mpi(&rounds[n - 1].list.items[i], seen)))
 			return PRB_MOVES;
 	}
@@ -110,9 +153,7 @@ static enum prb_movement movement(const struct prb_round *rounds, size_t count, 
 	if (!prb_flight_is_same(first->flight, last->flight) ||
 	    (first->progress && last->progress && first->progress != last->progress))
 		return PRB_MOVES;
-	if (first->ran_ns < 0 || last->ran_ns < 0 || seconds <= 0 ||
-	    ((double)(last->ran_ns - first->ran_ns) / 1e9 <= IDLE_SHARE * seconds &&
-	     !starves(rounds, count, i)))
+	if (idles(rounds, count, i))
 		return PRB_STILL;
 	if (polls(rounds, count, i))
 		return last->called ? PRB_STILL : PRB_SPINS;
@@ -143,6 +184,7 @@ void prb_movement_note(struct prb_round *rounds, size_t count)
 		struct prb_seen *seen = &last->list.items[i];
 
 		seen->movement = movement(rounds, count, i);
+		seen->polls = seen->movement == PRB_MOVES && polls_in_function(rounds, count, i);
 		seen->state_before = state_before(rounds, count, i);
 		for (size_t n = 0; n < count; n++)
 			seen->entered |= rounds[n].list.items[i].collective != NULL;

@@ -59,7 +59,9 @@ struct prb_seen {
 	/* Of the last look only. */
 	struct prb_call *call; /**< the arguments of `collective` (call.h), or NULL */
 	enum prb_movement movement;
-	bool entered;	   /**< it was in a collective at any look */
+	bool polls;   /**< it moves, but only within its innermost function: it has hardly used the
+			 processor, and no number of the program has changed */
+	bool entered; /**< it was in a collective at any look */
 	char state_before; /**< `state` of an earlier look: another one than in the last, if any was
 			    */
 	char *cycle;	   /**< its threads that wait for each other's locks, in words, or NULL */

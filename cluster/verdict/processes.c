@@ -223,13 +223,17 @@ static struct prb_error *judge_waiting(const struct prb_round *round,
 	v->kind = workers ? PRB_VERDICT_CYCLE : PRB_VERDICT_UNKNOWN;
 	v->confidence = workers ? "medium" : "low";
 	if (workers > 1)
-		prb_str_printf(&v->sentence, "%zu workers wait for each other: the first of them, ",
+		prb_str_printf(&v->sentence,
+			       "%zu workers wait for each other, or for work that none is free to "
+			       "do: the first of them, ",
 			       workers);
 	for (size_t i = 1, told = 0; i < round->list.count; i++) {
 		if (processes[i].role != WAITS || told++)
 			continue;
 		put_process(&v->sentence, &round->list.items[i]);
-		prb_str_puts(&v->sentence, workers > 1 ? ", " : " waits for itself: it ");
+		prb_str_puts(&v->sentence, workers > 1 ? ", "
+						       : " waits for itself, or for work that no "
+							 "worker is free to do: it ");
 		prb_why_put_state(&v->sentence, &round->list.items[i]);
 		prb_str_printf(&v->next, "probing %d dump --locals",
 			       (int)round->list.items[i].rank->pid);

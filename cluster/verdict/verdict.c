@@ -249,6 +249,17 @@ static bool judge_slow(const struct prb_evidence *e)
 	return true;
 }
 
+/** True if all ranks that move do so in loops that may ask for something that never comes. */
+static bool only_poll(const struct prb_evidence *e)
+{
+	const struct prb_seen *seen;
+
+	prb_vec_each (seen, &e->round->list)
+		if (seen->movement == PRB_MOVES && !seen->polls)
+			return false;
+	return true;
+}
+
 static struct prb_error *judge_moves(const struct prb_evidence *e, bool *found)
 {
 	struct prb_verdict *v = e->verdict;
@@ -263,9 +274,14 @@ static struct prb_error *judge_moves(const struct prb_evidence *e, bool *found)
 	if (!*found)
 		return NULL;
 	v->kind = PRB_VERDICT_MOVES;
-	v->confidence = "high";
-	prb_str_printf(&v->sentence, "the job does not hang: %zu of %zu ranks moved within %.1f s",
+	v->confidence = only_poll(e) ? "low" : "high";
+	prb_str_printf(&v->sentence, "%s: %zu of %zu ranks moved within %.1f s",
+		       only_poll(e) ? "maybe the job does not hang" : "the job does not hang",
 		       moving, rank_count(e), e->round->span);
+	if (only_poll(e))
+		prb_str_puts(&v->sentence,
+			     ", but each repeats one function without using the processor, and no "
+			     "number in it changes: it may ask for what never comes");
 	prb_verdict_put_ends(e);
 	prb_str_puts(&v->refuted_by, "the ranks repeat one step without ever finishing it");
 	prb_vec_each (seen, &e->round->list)

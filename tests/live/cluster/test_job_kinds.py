@@ -73,6 +73,7 @@ REPORTED = [
     ("objects", ["late"], [2], ["never entered all_gather_object", "stuck rank_kinds.py"]),
     ("tensor_and_data", ["late"], [2], ["stuck rank_kinds.py"]),
     ("starved_start", ["late"], [2], ["starved_start report_kinds.py"]),
+    ("remote_call", ["late"], [0], ["maybe another rank"]),
 ]
 KINDS += REPORTED
 SHORT = ("validate_on_one", "loader_fork_lock", "partial_line", "tensor_and_data", "thread_child", "file_lock_rank0",
@@ -148,6 +149,12 @@ def test_a_guess_is_not_certain(tmp_path):
     found = judge("event_of_nobody", ["late"], str(tmp_path / "at"))
     assert found["ranks"] == [2] and "its other thread: " in found["sentence"] and "bystander" in found["sentence"]
     assert found["confidence"] == "medium", found
+
+
+def test_who_is_called_is_not_certain(tmp_path):
+    """A rank that waits for its remote call may wait for one of those that wait for it."""
+    found = judge("remote_call", ["late"], str(tmp_path / "at"))
+    assert found["confidence"] == "medium" and "maybe another rank" in found["sentence"], found
 
 
 def test_signs_are_printed(tmp_path):

@@ -100,6 +100,14 @@ def test_job_that_moves(start):
     assert until(start("moving"), "moves")["ranks"] == []
 
 
+def test_that_ranks_that_poll_move_is_a_guess(start):
+    """They come to other places of one loop from look to look, and ask for what never comes."""
+    pid = start("poll")
+    found = [hang(pid) for _ in range(10)]
+    assert all(each["confidence"] == "low" for each in found), found
+    assert "it may ask for what never comes" in "".join(each["sentence"] for each in found), found
+
+
 def test_a_moving_job_is_not_called_hung(start):
     """All ranks wait by computing, at one place in all looks: that they hang is a guess then."""
     pid = start("tight")

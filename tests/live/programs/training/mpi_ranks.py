@@ -138,6 +138,17 @@ def case_divide():
     WORLD.Split(RANK % 2)
 
 
+def case_poll():
+    """Rank 2 stays away from a barrier that the others ask for now and then."""
+    WORLD.Barrier()
+    if RANK == 2:
+        stall()
+    request = WORLD.Ibarrier()
+    there()
+    while not request.Test():
+        time.sleep(0.01)
+
+
 def case_moving():
     there()
     while True:

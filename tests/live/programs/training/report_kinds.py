@@ -246,6 +246,17 @@ def starved_start():
     dist.new_group(list(range(SIZE)))
 
 
+def remote_call():
+    """Rank 0 calls a function of rank 2 that never returns; all others are in a barrier."""
+    import torch.distributed.rpc as rpc  # pylint: disable=import-outside-toplevel
+    rpc.init_rpc("rank%d" % RANK, rank=RANK, world_size=SIZE, rpc_backend_options=rpc.TensorPipeRpcBackendOptions(
+        init_method="file://" + FILE + "_rpc"))
+    there()
+    if RANK == 0:
+        rpc.rpc_sync("rank%d" % LATE, stuck, timeout=0)
+    dist.barrier()
+
+
 AWAY = (loader_fork_lock, dataset_map_pool, partial_line, full_pipe, store_key, finalizer, full_log, in_signal_handler,
         importing, database, silent_server, event_loop, full_queue, lock_of_a_dead, threads_barrier, debugger, regex,
         long_product)
